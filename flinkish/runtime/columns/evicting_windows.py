@@ -19,7 +19,6 @@ from flinkish.runtime.columns.triggered_windows import ColumnWindowOperator, add
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.records.records import Records, timestamps_of
 from flinkish.runtime.records.rows import RowColumns, concatenated
-from flinkish.runtime.windowing.window_contents import TABLE
 from flinkish.runtime.windowing.window_functions import Evicted
 from flinkish.runtime.windowing.window_operator import EvictingWindowOperator
 
@@ -64,7 +63,7 @@ class ColumnEvictingWindows(ColumnWindowOperator, EvictingWindowOperator):
         self._span_fold = ColumnFold(aggregation) if folds else None
 
     def _list(self, records: Records, panes: RunPanes, segments: Segments) -> bool:
-        kept = panes.stored(self.backend.table(TABLE))
+        kept = self._lists(panes)
         if self._count_evictor is not None and len(segments.firing):
             if not self._evict_by_count(self._count_evictor, records, kept, panes, segments):
                 return False
@@ -111,11 +110,10 @@ class ColumnEvictingWindows(ColumnWindowOperator, EvictingWindowOperator):
         elements are kept that it is slower."""
         values = records.values
         assert isinstance(values, RowColumns)
-        lists = [() if elements is None else tuple(elements) for elements in kept]
-        before = [element for elements in lists for element in elements]
+        before = [element for elements in kept for element in elements or ()]
         if len(before) > _MOST_HELD * len(values):
             return False
-        held = np.array(list(map(len, lists)), dtype=np.intp)
+        held = np.array([len(elements or ()) for elements in kept], dtype=np.intp)
         spans = Spans.of(panes, segments, held, evictor._max_count, evictor._after, self._purges)
         former = [element.value for element in before]
         stamps = timestamps_of([element.timestamp for element in before])

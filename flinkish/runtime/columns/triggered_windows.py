@@ -406,7 +406,7 @@ class ColumnWindowOperator(WindowOperator):
         fire. False, with nothing done, if they have to be processed one by one."""
         values = records.values
         assert isinstance(values, RowColumns)
-        kept = panes.stored(self.backend.table(TABLE))
+        kept = self._lists(panes)
         parts = list(values.take(panes.order).parts(segments.bounds))
         firing = segments.firing
 
@@ -416,12 +416,17 @@ class ColumnWindowOperator(WindowOperator):
             ):
                 elements = added(kept[pane], parts[segment])
                 kept[pane] = None if self._purges else elements
-                yield pane, element, list(elements)
+                yield pane, element, elements if self._purges else list(elements)
 
         self._call(panes, values, calls(), own=self._purges)
         self._add_last(kept, parts, segments)
         self._write(panes, kept, segments)
         return True
+
+    def _lists(self, panes: RunPanes) -> list[list[Any] | None]:
+        """What is kept of each pane as a list, for panes that fire at elements."""
+        kept = panes.stored(self.backend.table(TABLE))
+        return [list(each) if isinstance(each, PaneElements) else each for each in kept]
 
     def _add_last(self, kept: list[Any], parts: Sequence[list[Any]], segments: Segments) -> None:
         """Add to each pane the elements since it last fired."""

@@ -31,6 +31,7 @@ class PaneElements:
 
     def __init__(self, parts: Iterable[Iterable[Any]]) -> None:
         self._parts: list[Any] = list(parts)
+        """Lists of elements, their bytes, and columns."""
 
     @classmethod
     def of(cls, kept: Iterable[Any] | None) -> PaneElements:
@@ -68,45 +69,24 @@ class PaneElements:
 
     def __iter__(self) -> Iterator[Any]:
         for part in self._parts:
-            yield from part
+            yield from unpickled(part) if isinstance(part, bytes) else part
 
     def __repr__(self) -> str:
         return repr(list(self))
 
     def __getstate__(self) -> list[Any]:
-        """Each part as it is stored: a list, the bytes of one, or the arguments of columns."""
-        stored: list[Any] = []
+        """The parts, with columns as what ``_ElementColumns.restored`` takes."""
         for number, part in enumerate(self._parts):
             if isinstance(part, list) and len(part) >= ENCODED_AT_ONCE:
-                self._parts[number] = part = _PickledElements(pickled(part))
-            stored.append(part if isinstance(part, list) else part.stored())
-        return stored
+                self._parts[number] = pickled(part)
+        return [
+            part.stored() if isinstance(part, _ElementColumns) else part for part in self._parts
+        ]
 
     def __setstate__(self, stored: list[Any]) -> None:
-        self._parts = list(map(_restored, stored))
-
-
-def _restored(part: Any) -> Any:
-    if isinstance(part, tuple):
-        data, count, shape, stamped = part
-        shape = row_shape(shape) if isinstance(shape, tuple) else shape
-        return _ElementColumns(data, count, shape, stamped)
-    return _PickledElements(part) if isinstance(part, bytes) else part
-
-
-class _PickledElements:
-    """Elements as bytes, until one is needed."""
-
-    __slots__ = ("_data",)
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(unpickled(self._data))
-
-    def stored(self) -> bytes:
-        return self._data
+        self._parts = [
+            _ElementColumns.restored(*part) if isinstance(part, tuple) else part for part in stored
+        ]
 
 
 class _ElementColumns:
@@ -145,8 +125,8 @@ class _ElementColumns:
         return map(TimestampedValue, self._shape.made(columns), times)
 
     def stored(self) -> tuple[Any, ...]:
-        """The arguments of the constructor: the values as bytes, and the names of the fields of Rows in
-        place of a shape, which would name the module of their class."""
+        """The arguments of ``restored``: the values as bytes, and the names of the fields of Rows in place
+        of a shape, which would name the module of their class."""
         data, shape = self._columns, self._shape
         if not isinstance(data, bytes):
             data = pickle.dumps(data, protocol=5)
@@ -154,3 +134,10 @@ class _ElementColumns:
                 self._columns = data
         of_rows = shape.kind is Row and shape.flat
         return data, self.count, shape.names if of_rows else shape, self._stamped
+
+    @classmethod
+    def restored(
+        cls, data: bytes, count: int, shape: Shape | tuple[str, ...], stamped: bool
+    ) -> _ElementColumns:
+        """What was ``stored``."""
+        return cls(data, count, row_shape(shape) if isinstance(shape, tuple) else shape, stamped)
